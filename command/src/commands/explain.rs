@@ -11,7 +11,7 @@ use tidegate_telemetry::{Stories, Wanted};
 
 use super::admin::client::{AdminClient, AskError};
 use super::admin::presence::Presence;
-use super::admin::target::{GatewayArgs, shown};
+use super::admin::target::GatewayArgs;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::output;
@@ -78,10 +78,10 @@ pub(crate) async fn run(explain: Explain) -> Result<Exit, Failure> {
             }
         }
         (Err(error), _) => return Err(failure(client, error)),
-        (Ok(found), _) if is_empty(&found) && !target.beside.is_empty() => (
-            ask_beside(&explain, &target.beside).await?,
-            "none of the gateways with this configuration".to_owned(),
-        ),
+        (Ok(found), _) if !target.beside.is_empty() => {
+            let all = with_those_beside(&explain, found, &target.beside).await?;
+            (all, "none of the gateways with this configuration".to_owned())
+        }
         (Ok(found), _) => (found, format!("the gateway at {}", client.place())),
     };
     let calls = found["calls"].as_array().cloned().unwrap_or_default();
@@ -132,29 +132,26 @@ fn unknown(explain: &Explain, teller: &str, near: Option<String>) -> Failure {
 async fn near(client: &AdminClient, tool: &str) -> Option<String> {
     let found = client.get(PATH, &[("limit", "1000".to_owned())]).await.ok()?;
     let tools = found["calls"].as_array()?.iter().filter_map(|call| call["tool"].as_str());
-    tidegate_service::nearest_name(tool, tools).map(str::to_owned)
+    tidegate_service::nearest_name(tool, tools).filter(|near| *near != tool).map(str::to_owned)
 }
 
-fn is_empty(found: &Value) -> bool {
-    found["calls"].as_array().is_none_or(Vec::is_empty)
-}
-
-/// Asks the gateways beside the one that is meant, until one knows of it.
-async fn ask_beside(explain: &Explain, beside: &[Presence]) -> Result<Value, Failure> {
+/// The same with what those know that run beside the one that is meant: the latest of all.
+async fn with_those_beside(explain: &Explain, found: Value, beside: &[Presence]) -> Result<Value, Failure> {
+    let mut calls = found["calls"].as_array().cloned().unwrap_or_default();
+    let mut more = found["more"].as_u64().unwrap_or_default();
     for one in beside {
-        let client = AdminClient::of(one, HeaderMap::new())?;
         // One that has ended meanwhile knows nothing.
-        if let Ok(found) = ask(explain, &client).await
-            && !is_empty(&found)
-        {
-            output::note(&format!(
-                "This is from another gateway with the same configuration: {}",
-                shown(one)
-            ));
-            return Ok(found);
+        if let Ok(found) = ask(explain, &AdminClient::of(one, HeaderMap::new())?).await {
+            calls.extend(found["calls"].as_array().cloned().unwrap_or_default());
+            more += found["more"].as_u64().unwrap_or_default();
         }
     }
-    Ok(json!({"calls": []}))
+    // Times are written so that their order is that of the texts.
+    calls.sort_by(|one, other| other["time"].as_str().cmp(&one["time"].as_str()));
+    more += calls.len().saturating_sub(explain.limit()) as u64;
+    calls.truncate(explain.limit());
+    output::note(&format!("{} gateways run with this configuration; all were asked.", beside.len() + 1));
+    Ok(json!({"calls": calls, "more": more}))
 }
 
 async fn ask(explain: &Explain, client: &AdminClient) -> Result<Value, AskError> {

@@ -103,10 +103,12 @@ pub(crate) async fn run(logs: Logs) -> Result<Exit, Failure> {
         }
         Err(error) => return Err(target.client.failure(error, "show its log")),
     };
-    for line in said["lines"].as_array().into_iter().flatten() {
-        logs.show(line)?;
-    }
+    let lines = said["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
+    lines.iter().try_for_each(|line| logs.show(line))?;
     if !logs.follow {
+        if lines.is_empty() {
+            output::note("note: none of the latest lines is like that");
+        }
         return Ok(Exit::Fine);
     }
     let after = said["next"].as_u64();
@@ -182,6 +184,20 @@ fn from_file(logs: &Logs, target: &Target, why: &str) -> Result<Exit, Failure> {
         ));
     };
     let place = clean(&path.display().to_string());
+    if let Some(name) = &logs.server {
+        let settings = &target.settings;
+        let used = settings.servers.iter().map(|server| &*server.name);
+        let names: Vec<&str> = used.chain(settings.disabled.iter().map(|server| &*server.name)).collect();
+        if !names.contains(&name.as_str()) {
+            let near = tidegate_service::nearest_name(name, names);
+            let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+            return Err(Failure::usage(clean(&format!("there is no server {name:?}{near}"))));
+        }
+    }
+    if !path.exists() {
+        let what = format!("there is nothing to show: {}, and {place} is not there", clean(why));
+        return Err(Failure::new(Exit::Unavailable, what).advise("Start a gateway with tidegate serve."));
+    }
     let text = end_of(path).map_err(|error| Failure::usage(format!("cannot read {place}: {error}")))?;
     let lines: Vec<&str> = text.lines().filter(|line| logs.wants(line)).collect();
     let first = lines.len().saturating_sub(logs.limit as usize);

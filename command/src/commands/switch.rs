@@ -16,6 +16,8 @@ use super::{configuration, output};
 use crate::term::clean::line as clean;
 use crate::term::style::Paint;
 
+/// How long a running gateway takes to read its file, usually.
+const READS_WITHIN: Duration = Duration::from_secs(3);
 /// How long a running gateway may take to follow its file.
 const FOLLOWS_WITHIN: Duration = Duration::from_secs(10);
 
@@ -85,7 +87,8 @@ enum Followed {
 }
 
 async fn switch(on: &On, is_on: bool) -> Result<Exit, Failure> {
-    let target = on.gateway.find().await?;
+    // All of them follow their file.
+    let target = if on.until_restart { on.gateway.find().await? } else { on.gateway.find_all().await? };
     let path = path(&on.name, if is_on { "enable" } else { "disable" })?;
     let (file, followed) = match on.until_restart {
         true => {
@@ -145,6 +148,14 @@ fn changeable(on: &On, target: &Target) -> Result<std::path::PathBuf, Failure> {
 async fn tell(target: &Target, on: &On, path: &str, is_on: bool) -> Followed {
     let begun = Instant::now();
     let server = format!("/api/servers/{}", on.name);
+    // What the file says is the better reason to be off. It is soon read.
+    while !is_on && begun.elapsed() < READS_WITHIN {
+        match target.client.get(&server, &[]).await {
+            Ok(said) if said["state"] == "disabled" => return Followed::Yes,
+            Ok(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            Err(_) => break,
+        }
+    }
     loop {
         let why = match target.client.post(path).await {
             Ok(_) => return Followed::Yes,

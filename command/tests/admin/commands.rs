@@ -189,7 +189,26 @@ fn gateways_beside_the_one_that_is_asked_are_named_and_know_their_calls() {
     let id = other.calls();
     let explained = tidegate(folder, &["explain", &id]);
     assert!(String::from_utf8_lossy(&explained.stdout).contains("tools/call demo_add"), "{explained:?}");
-    assert!(String::from_utf8_lossy(&explained.stderr).contains("from another gateway"), "{explained:?}");
+    assert!(String::from_utf8_lossy(&explained.stderr).contains("2 gateways run"), "{explained:?}");
+    // The latest of all, whoever had it.
+    let latest = || json_said(folder, &["explain", "--tool", "demo_add", "--limit", "1"])["id"].clone();
+    assert_eq!(latest(), id);
+    assert!(gateway.nobody().call("demo_add", json!({"a": 1, "b": 2})).is_fine());
+    until("the one of the gateway over HTTP", || latest() != id);
+    other.calls();
+    until("another one over stdio", || {
+        said(folder, &["explain", "--tool", "demo_add"]).matches("called").count() == 3
+    });
+    // All of them follow the file.
+    assert_eq!(json_said(folder, &["disable", "demo"])["followed"], true);
+    assert!(said(folder, &["list"]).contains("enabled = false"), "{}", said(folder, &["list"]));
+    said(folder, &["enable", "demo"]);
+    // What is wrong with the file is no reason not to find those who run.
+    let file = std::fs::read_to_string(folder.join("tidegate.toml")).unwrap();
+    crate::rig::write(folder, "tidegate.toml", &format!("nonsense = 1\n{file}"));
+    assert_eq!(json_said(folder, &["status"])["running"], true);
+    assert_eq!(json_said(folder, &["status", "--pid", &other.child.id().to_string()])["running"], true);
+    crate::rig::write(folder, "tidegate.toml", &file);
     let (code, why) = refused(folder, &["explain", "1-abc"]);
     assert!(
         code == Some(2) && why.contains("none of the gateways with this configuration knows a call 1-abc"),
@@ -211,6 +230,7 @@ fn what_is_not_remembered_is_told_in_the_words_of_the_question() {
         (&["--tool", "demo_ad"], "knows no call of the tool demo_ad"),
         (&["--tool", "demo_ad"], "Did you mean --tool demo_add?"),
         (&["--tool", "demo_add", "--last-error"], "knows no call of the tool demo_add that failed"),
+        (&["--tool", "demo_add", "--last-error"], "Only the latest calls are remembered"),
         (&["1-abc"], "knows no call 1-abc"),
     ] {
         assert!(explain(arguments).contains(part), "{part}: {}", explain(arguments));

@@ -113,5 +113,9 @@ fn what_was_changed_is_in_the_audit_trail() {
             "{record}"
         );
     }
+    let text = said(folder, &["audit", "search", "--kind", "operation"]);
+    for part in ["restartServer", "/api/servers/demo/restart by socket", "/api/log/level by socket, info"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
     assert!(said(folder, &["audit", "verify"]).contains("records"));
 }

@@ -3,6 +3,7 @@
 
 use tidegate_protocol::Json;
 use tidegate_service::events::{CallEnded, HostRefused, LoginRefused, Operated, PolicyChanged};
+use tidegate_service::secrets::mask;
 
 use crate::chain::{Hash, hex, write_number};
 use crate::text::{key, member, number, own, string};
@@ -25,7 +26,7 @@ pub(crate) fn call(out: &mut Vec<u8>, call: &CallEnded<'_>) {
     }
     member!(out, "endpoint", call.endpoint);
     member!(out, "method", call.method.as_str());
-    member!(out, "name", call.name());
+    member!(out, "name", call.name().map(mask).as_deref());
     member!(out, "server", call.server);
     if let Some(decision) = call.decision() {
         member!(out, "rule", &*decision.rule);
@@ -79,6 +80,7 @@ pub(crate) fn operation(out: &mut Vec<u8>, it: &Operated<'_>) {
     own!(out, "operation", it.operation);
     member!(out, "path", it.path);
     own!(out, "way", it.way);
+    member!(out, "detail", it.detail);
 }
 
 /// The digest of a call's arguments: over their canonical form, so that spelling does not matter.

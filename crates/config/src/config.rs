@@ -49,6 +49,16 @@ impl Config {
         load_for(path, builtins, env, Purpose::Other).0
     }
 
+    /// Where a configuration keeps its state, whatever else is wrong with it: for whoever looks for a gateway that runs with it.
+    pub fn state_dir_of(path: &Path) -> Option<PathBuf> {
+        let table = read_file::text(path).ok().and_then(|text| text.parse::<toml::Table>().ok());
+        match table.as_ref().and_then(|table| table.get("state_dir")) {
+            Some(toml::Value::String(said)) => Some(path.parent().unwrap_or(Path::new("")).join(said)),
+            Some(toml::Value::Boolean(false)) => None,
+            _ => resolve::usual_state_dir(),
+        }
+    }
+
     /// Reads a text. Messages name `origin`, relative paths start from its folder, and its ending says what the text is.
     pub fn parse(
         text: &str,

@@ -1,13 +1,14 @@
 //! What the environment says about a collector: OpenTelemetry's own variables, which hold where the configuration names none.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use tidegate_service::secrets::Secret;
 
 use crate::otlp_settings::OtlpSettings;
-use crate::resolve::otlp::collector;
+use crate::resolve::otlp::{INTERVAL, INTERVALS, TIMEOUT, TIMEOUTS, collector};
 
 impl OtlpSettings {
     /// What `OTEL_EXPORTER_OTLP_ENDPOINT` and the variables around it say; `None` if there is no such variable, or `OTEL_SDK_DISABLED` is
@@ -27,12 +28,15 @@ impl OtlpSettings {
             Some("grpc") => true,
             Some(other) => return Err(format!("{PROTOCOL} must be http/protobuf or grpc, not {other:?}")),
         };
-        let milliseconds = |name: &str, usual: Duration| match set(name) {
+        let milliseconds = |name: &str, usual: Duration, within: RangeInclusive<Duration>| match set(name) {
             None => Ok(usual),
-            Some(text) => match text.parse() {
-                Ok(number @ 1..=3_600_000) => Ok(Duration::from_millis(number)),
-                _ => Err(format!("{name} must be a number of milliseconds, at most an hour, not {text:?}")),
-            },
+            Some(text) => {
+                let time = text.parse().ok().map(Duration::from_millis).filter(|time| within.contains(time));
+                let (least, most) = (within.start().as_millis(), within.end().as_millis());
+                time.ok_or_else(|| {
+                    format!("{name} must be a number of milliseconds from {least} to {most}, not {text:?}")
+                })
+            }
         };
         let headers = pairs(HEADERS, set(HEADERS))?;
         for (name, value) in &headers {
@@ -51,8 +55,8 @@ impl OtlpSettings {
             traces: !is("OTEL_TRACES_EXPORTER", "none"),
             metrics: !is("OTEL_METRICS_EXPORTER", "none"),
             sample: sample(set(SAMPLER), set(SAMPLER_ARGUMENT))?,
-            interval: milliseconds("OTEL_METRIC_EXPORT_INTERVAL", Duration::from_secs(60))?,
-            timeout: milliseconds("OTEL_EXPORTER_OTLP_TIMEOUT", Duration::from_secs(10))?,
+            interval: milliseconds("OTEL_METRIC_EXPORT_INTERVAL", INTERVAL, INTERVALS)?,
+            timeout: milliseconds("OTEL_EXPORTER_OTLP_TIMEOUT", TIMEOUT, TIMEOUTS)?,
             resource: [("service.name".to_owned(), name)].into_iter().chain(resource).collect(),
             buffer: OtlpSettings::BUFFER,
         }))

@@ -439,6 +439,14 @@ impl Mount {
         }
     }
 
+    /// Why it is down, for whoever runs the gateway.
+    pub(crate) fn down_because(&self) -> Option<String> {
+        match &self.health().0 {
+            Health::Down { why, .. } => Some(format!("The server {:?} is down: {why}", self.name())),
+            _ => None,
+        }
+    }
+
     /// Whether the breaker is not closed. What failing calls have opened is closed by a caller's trial call: the gateway
     /// asks nothing of its own meanwhile, because an answer to it would say that the server is well when its callers know
     /// better.

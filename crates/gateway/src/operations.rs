@@ -76,6 +76,10 @@ impl Gateway {
         let mount = self.router.mounted(name)?;
         let within = mount.settings.options.init_timeout.min(START_WITHIN);
         let answered = mount.client.probe(within).await;
+        if answered.is_ok() {
+            // What it lists is read now, after which it is said to be ready.
+            mount.settled(PROBE_WITHIN).await;
+        }
         Ok(answered.err().map(|error| error.message))
     }
 

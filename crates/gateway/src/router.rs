@@ -541,7 +541,11 @@ fn down(mount: &Mount) -> Error {
     mount.wake.notify_one();
     let mut data = ObjectWriter::new();
     data.str("circuitState", mount.client.circuit().state().as_str());
-    Error::new(Symbol::Unavailable, mount.down_in_words()).unexecuted().with_data(data.finish())
+    let error = Error::new(Symbol::Unavailable, mount.down_in_words()).unexecuted().with_data(data.finish());
+    match mount.down_because() {
+        Some(why) => error.with_detail(why),
+        None => error,
+    }
 }
 
 impl Drop for Router {

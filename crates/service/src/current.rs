@@ -21,6 +21,7 @@ use crate::correlation::CorrelationId;
 use crate::decision::Decision;
 use crate::events;
 use crate::journal::{Journal, What};
+use crate::secrets::hide_in_text;
 use crate::trace::TraceContext;
 
 static SPANS: AtomicBool = AtomicBool::new(true);
@@ -153,7 +154,7 @@ impl Current {
 
     /// The tool, prompt or resource.
     pub fn name(&self) -> Option<Cow<'_, str>> {
-        self.name.as_ref().and_then(Json::to_str).map(cut)
+        self.name.as_ref().and_then(Json::to_str).map(|name| cut(shown_name(&self.method, name)))
     }
 
     /// The server that the call was sent to.
@@ -210,7 +211,7 @@ impl Current {
         if !SPANS.load(Ordering::Relaxed) {
             return tracing::Span::none();
         }
-        let name = self.name.as_ref().and_then(Json::to_str);
+        let name = self.name();
         let is_tool = self.method == Method::ToolsCall;
         tracing::info_span!(
             "call",
@@ -230,6 +231,17 @@ impl Current {
             span.in_scope(make)
         };
         Working { inner: Some(inner.instrument(span.clone())), span, current }
+    }
+}
+
+/// A name as lines and records have it: an address without what gives access in it.
+pub(crate) fn shown_name<'a>(method: &Method, name: Cow<'a, str>) -> Cow<'a, str> {
+    match method.name_param() {
+        Some("uri") => match hide_in_text(&name) {
+            Cow::Borrowed(_) => name,
+            Cow::Owned(hidden) => hidden.into(),
+        },
+        _ => name,
     }
 }
 

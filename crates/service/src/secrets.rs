@@ -3,12 +3,18 @@
 //! Whoever reads a secret says so ([`register`]), or holds it as a [`Secret`], which says so by itself; whoever writes a line for
 //! people asks for it ([`mask`]). Results of tools are never looked at: what a server answers is its caller's.
 
+mod json;
+mod names;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
+
+pub use json::hide_in_json;
+pub use names::hide_in_text;
 
 /// What stands where a secret was.
 const HIDDEN: &str = "***";
@@ -85,13 +91,20 @@ pub fn register(value: &str) {
     for piece in std::iter::once(value).chain(bare).chain(value.lines().map(str::trim)) {
         if piece.len() >= SHORTEST && !piece.starts_with("-----") {
             add(piece);
-            // As it looks inside quotes.
-            let quoted = piece.escape_debug().to_string();
-            if quoted != piece {
-                add(&quoted);
+            // As it looks inside quotes of Rust, in JSON, and in JSON that is a text in JSON.
+            let (quoted, json) = (piece.escape_debug().to_string(), in_json(piece));
+            let nested = in_json(&json);
+            for other in [quoted, json, nested].iter().filter(|other| *other != piece) {
+                add(other);
             }
         }
     }
+}
+
+/// A text as it stands between the quotes of JSON.
+fn in_json(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
 /// Takes the value of a setting for a secret, unless it is seen to be none: a path that exists, or an address without

@@ -9,26 +9,6 @@ use serde_json::Value;
 /// How much of a message is shown.
 const MOST: usize = 2_000;
 
-/// Members whose values are nobody's business. Whole names, so that a `taxonKey` or a `progressToken` stays readable.
-const SECRET: [&str; 16] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "client_secret",
-    "clientsecret",
-    "token",
-    "access_token",
-    "accesstoken",
-    "refresh_token",
-    "refreshtoken",
-    "api_key",
-    "apikey",
-    "authorization",
-    "credentials",
-    "private_key",
-];
-
 /// What all these lines have as their target, to ask for them or to leave them out.
 pub const TARGET: &str = "tidegate::wire";
 
@@ -90,7 +70,7 @@ pub fn answered(server: &str, status: u16, follows: &str) {
 fn shown(message: &[u8]) -> String {
     let mut text = match serde_json::from_slice::<Value>(message) {
         Ok(mut value) => {
-            mask(&mut value);
+            crate::secrets::hide_in_json(&mut value);
             // Before it is cut: half of a secret is not recognised.
             crate::secrets::mask(&value.to_string()).into_owned()
         }
@@ -103,22 +83,6 @@ fn shown(message: &[u8]) -> String {
         text.push('…');
     }
     text
-}
-
-fn mask(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            for (name, value) in members {
-                if SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret)) && !value.is_object() {
-                    *value = Value::from("***");
-                } else {
-                    mask(value);
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(mask),
-        _ => {}
-    }
 }
 
 #[cfg(test)]

@@ -155,7 +155,7 @@ impl Spans {
 
     fn came_from(&self, span: &mut SpanWriter<'_>, origin: &Origin) {
         if let Some(request) = &origin.request {
-            span.text(names::REQUEST, cut(request.as_json().trim_matches('"')));
+            span.text(names::REQUEST, cut(&mask(request.as_json().trim_matches('"'))));
         }
         if let Some(session) = origin.session {
             span.text(self.names.attributes().session, &format!("{:016x}", u64::from_be_bytes(session)));

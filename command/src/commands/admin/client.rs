@@ -206,6 +206,10 @@ impl AdminClient {
             AskError::NoGateway(sentence) => Failure::new(Exit::Unavailable, sentence)
                 .advise("Start one with tidegate serve, or say where it is with --url."),
             AskError::Failed(failure) => failure,
+            AskError::Refused(401, sentence) if sentence.starts_with("this needs the token") => {
+                Failure::usage(format!("the gateway at {place} does not {what} without its token: {}", clean(&sentence)))
+                    .advise("Ask it as the user that runs it, without --url. With state_dir = false there is no token, and no socket either.")
+            }
             AskError::Refused(401, sentence) => {
                 let why = if sentence.is_empty() { String::new() } else { format!(": {}", clean(&sentence)) };
                 Failure::usage(format!("the gateway at {place} wants to know who asks{why}"))
@@ -213,7 +217,7 @@ impl AdminClient {
             }
             AskError::Refused(403 | 404, sentence) if !sentence.starts_with("there is no server") => {
                 Failure::usage(format!("the gateway at {place} does not {what}, or not for you")).advise(
-                    "With [auth], a rule of [policy] must allow it (docs/operating.md has the paths); without, only this machine is told.",
+                    "With [auth], a rule of [policy] must allow it (docs/operating.md has the paths); without, only this machine is told. With listen in [admin], it is there and not where clients come.",
                 )
             }
             AskError::Refused(404 | 409, sentence) => Failure::usage(clean(&sentence)),

@@ -11,6 +11,7 @@ use super::presence::{self, Presence, Transport};
 use crate::commands::configuration;
 use crate::commands::failure::Failure;
 use crate::commands::header::Header;
+use crate::commands::output;
 use crate::commands::serve::unconfigured;
 use crate::term::clean::line as clean;
 
@@ -69,13 +70,14 @@ impl GatewayArgs {
     async fn locate(&self, all: bool) -> Result<Target, Failure> {
         let headers = self.headers()?;
         let file = Config::find(self.config.as_deref());
-        let settings = match &file {
-            // A gateway elsewhere does not care for what is wrong with a file here.
-            Some(file) if self.url.is_some() => {
-                configuration::load_unserved(file).unwrap_or_else(|_| unconfigured("memory"))
+        let loaded = file.as_deref().map(configuration::load_unserved).transpose();
+        let (settings, broken) = match loaded {
+            Ok(settings) => (settings.unwrap_or_else(|| unconfigured("memory")), None),
+            // One that runs does so with what was right before, and one elsewhere does not care.
+            Err(error) => {
+                let state_dir = file.as_deref().and_then(Config::state_dir_of);
+                (Settings { state_dir, ..unconfigured("memory") }, Some(error))
             }
-            Some(file) => configuration::load_unserved(file)?,
-            None => unconfigured("memory"),
         };
         let running = match &settings.state_dir {
             Some(state_dir) => presence::running(state_dir).await,
@@ -102,6 +104,13 @@ impl GatewayArgs {
         if own.is_empty() {
             // One that began without a configuration takes the first that comes.
             (own, others) = others.into_iter().partition(|presence| presence.config.is_none());
+        }
+        match broken {
+            Some(error) if own.is_empty() => return Err(error.into()),
+            Some(_) => output::note(
+                "note: the configuration has mistakes; tidegate check names them. The gateway runs with what was right before.",
+            ),
+            None => {}
         }
         // The one over HTTP is for everybody; those over stdio are for a client each.
         own.sort_by_key(|one| one.transport != Transport::Http);
@@ -167,7 +176,10 @@ fn token_for(url: &Url, running: &[Presence]) -> Option<String> {
 fn with_list(failure: Failure, running: &[Presence]) -> Failure {
     match running {
         [] => failure,
-        running => failure.advise(running.iter().map(shown).collect::<Vec<_>>().join("\n")),
+        running => {
+            let all = running.iter().map(shown).collect::<Vec<_>>().join("\n");
+            failure.advise(format!("These run:\n{all}"))
+        }
     }
 }
 

@@ -186,7 +186,7 @@ fn who(record: &Object) -> String {
 /// What was called, or what else it was.
 fn what(record: &Object) -> String {
     let kind = record.str("method").or_else(|| record.str("kind")).unwrap_or_default();
-    match record.str("name") {
+    match record.str("name").or_else(|| record.str("operation")) {
         Some(name) => format!("{kind} {name}"),
         None => kind.into_owned(),
     }
@@ -197,6 +197,7 @@ fn outcome(record: &Object) -> String {
     let text = |name: &str| record.str(name).map(|text| text.into_owned());
     let decision = text("decision").filter(|decision| decision != "allowed");
     let decided = decision.map(|decision| format!("{decision} by {}", text("rule").unwrap_or_default()));
-    let detail = [text("outcome"), text("error"), decided, text("reason"), text("detail")];
+    let operated = text("path").map(|path| format!("{path} by {}", text("way").unwrap_or_default()));
+    let detail = [text("outcome"), text("error"), decided, text("reason"), operated, text("detail")];
     detail.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

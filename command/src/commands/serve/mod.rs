@@ -304,15 +304,21 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     };
     following.abort();
     admin.iter().for_each(Admin::end);
-    if let Some(socket) = socket {
-        socket.close().await;
-    }
     handle.set(None);
-    gateway.close().await;
-    trail.close().await;
-    if let Some(export) = export {
-        export.end().await;
-    }
+    // Each may wait a while for somebody else.
+    let socket = async {
+        if let Some(socket) = socket {
+            socket.close().await;
+        }
+    };
+    let ended = async {
+        gateway.close().await;
+        trail.close().await;
+        if let Some(export) = export {
+            export.end().await;
+        }
+    };
+    tokio::join!(socket, ended);
     monitoring.iter().for_each(Monitoring::end);
     statistics.end();
     served

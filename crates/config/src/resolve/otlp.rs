@@ -12,10 +12,10 @@ use super::Resolver;
 use crate::otlp_settings::OtlpSettings;
 use crate::written::{Otlp, OtlpProtocol, Time};
 
-const INTERVAL: Duration = Duration::from_secs(60);
-const INTERVALS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);
-const TIMEOUT: Duration = Duration::from_secs(10);
-const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(60);
+pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
+pub(crate) const INTERVALS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(60);
 const BUFFERS: RangeInclusive<usize> = 64 << 10..=1 << 30;
 /// Where collectors expect gRPC.
 const GRPC_PORT: u16 = 4317;

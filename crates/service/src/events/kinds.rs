@@ -9,7 +9,7 @@ use tidegate_protocol::{Error, Method, Params, Revision, Symbol};
 use super::Outcome;
 use super::call::{failure, result_bytes};
 use crate::correlation::CorrelationId;
-use crate::current::cut;
+use crate::current::{cut, shown_name};
 use crate::journal::Stage;
 use crate::layers::BreakerState;
 use crate::principal::Principal;
@@ -71,7 +71,8 @@ pub struct ServerCallEnded<'a> {
 impl ServerCallEnded<'_> {
     /// The tool, prompt or resource, as the server names it.
     pub fn name(&self) -> Option<Cow<'_, str>> {
-        self.params.str(self.method.name_param()?).map(cut)
+        let name = self.params.str(self.method.name_param()?)?;
+        Some(cut(shown_name(self.method, name)))
     }
 
     /// What failed, if something did and that is known: the symbol of the error, or of a tool's failure.
@@ -353,6 +354,8 @@ pub struct Operated<'a> {
     pub operation: &'a str,
     /// To what: a path of the admin API.
     pub path: &'a str,
+    /// What else there is to say: the level that was set.
+    pub detail: Option<&'a str>,
     /// How whoever did it had come: `socket`, `token` or `credential`.
     pub way: &'a str,
     /// Who did it.

@@ -129,8 +129,8 @@ impl Recorder for LogRecorder {
             }
             Event::Operated(it) => {
                 let subject = it.principal.subject.as_deref();
-                let Operated { operation, path, way, .. } = *it;
-                tracing::info!(operation, path, way, subject, "Changed through the admin API");
+                let Operated { operation, path, way, detail, .. } = *it;
+                tracing::info!(operation, path, way, subject, detail, "Changed through the admin API");
             }
             Event::PolicyChanged(it) => {
                 let what = match (it.mode, it.rules) {

@@ -182,7 +182,7 @@ impl Trouble {
         if self.failures == 0 {
             tracing::warn!(
                 target: "tidegate::telemetry",
-                "{} cannot be sent to {}: {why}. It is tried again, and calls do not wait for it", self.what, self.host
+                "{} cannot be sent to {}: {why}. Further ones are tried, and calls do not wait for it", self.what, self.host
             );
         }
         self.failures = self.failures.saturating_add(1);
@@ -199,6 +199,10 @@ impl Trouble {
             (0, lost) => tracing::warn!(
                 target: "tidegate::telemetry",
                 "{lost} {} were not sent to {}{because}", self.what.to_lowercase(), self.host
+            ),
+            (_, 0) => tracing::info!(
+                target: "tidegate::telemetry",
+                "{} are sent to {} again", self.what, self.host
             ),
             (_, lost) => tracing::info!(
                 target: "tidegate::telemetry",

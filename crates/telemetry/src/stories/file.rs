@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use tidegate_service::appended::is_in_place;
+
 use super::shelf::Kept;
 
 /// How many bytes may wait to be written. What is more is left out.
@@ -118,6 +120,10 @@ impl Writer {
     }
 
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        // Somebody may have removed it, or put another one in its place.
+        if self.open.as_ref().is_some_and(|(file, _)| !is_in_place(file, &self.path)) {
+            self.open = None;
+        }
         if self.open.as_ref().is_some_and(|(_, size)| *size > 0 && size + lines.len() as u64 > self.most) {
             self.open = None;
             std::fs::rename(&self.path, older(&self.path))?;

@@ -6,7 +6,6 @@
 mod bodies;
 mod file;
 mod row;
-mod secret_names;
 mod shelf;
 mod story;
 #[cfg(test)]

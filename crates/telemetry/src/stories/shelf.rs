@@ -1,4 +1,4 @@
-//! [`Shelf`]: the stories that there is room for. The oldest go first, and whoever calls most makes room for the others.
+//! [`Shelf`]: the stories that there is room for. The oldest go first, of those who have most.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -96,6 +96,9 @@ pub(super) struct Shelf {
     pub(super) bytes: usize,
     /// Whose they are.
     shares: HashMap<Principal, Share, RandomState>,
+    /// Who had most when that was last looked at, and how often something went since then.
+    largest: Option<Principal>,
+    gone: usize,
     next: u64,
     /// The rounds whose questions may still be answered, by what comes back with the answers.
     rounds: IndexMap<u64, Round>,
@@ -122,6 +125,8 @@ impl Shelf {
             stories: Row::new(),
             bytes: 0,
             shares: HashMap::default(),
+            largest: None,
+            gone: 0,
             next: 1,
             rounds: IndexMap::new(),
         }
@@ -151,13 +156,27 @@ impl Shelf {
         }
         self.stories.push(kept.number, kept.clone());
         while self.bytes > self.room {
-            // Nobody has more than half of the room while others have something there.
-            let share = self.shares.get(kept.principal());
-            let own = share.filter(|share| share.bytes > self.room / 2);
-            let oldest = own.and_then(|share| share.numbers.front().copied());
-            let Some(goes) = oldest.or_else(|| self.stories.first()) else { break };
+            let Some(goes) = self.oldest_of_many().or_else(|| self.stories.first()) else { break };
             self.take_away(goes);
         }
+    }
+
+    /// The oldest story of somebody who has more than everybody's part of the room: whoever has little keeps it, however many others call.
+    fn oldest_of_many(&mut self) -> Option<u64> {
+        let part = self.room / self.shares.len().max(1);
+        let has_many = |share: &&Share| share.bytes > part;
+        self.gone += 1;
+        if let Some(share) = self.largest.as_ref().and_then(|one| self.shares.get(one)).filter(has_many) {
+            return share.numbers.front().copied();
+        }
+        // Looking at all takes as long as there are many: not each time.
+        if self.largest.is_some() && self.gone < self.shares.len() {
+            return None;
+        }
+        self.gone = 0;
+        let (principal, share) = self.shares.iter().max_by_key(|(_, share)| share.bytes)?;
+        self.largest = Some(principal.clone());
+        share.numbers.front().copied().filter(|_| share.bytes > part)
     }
 
     fn take_away(&mut self, number: u64) {

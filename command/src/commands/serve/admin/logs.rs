@@ -12,10 +12,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Level;
 
 use super::super::logs::configured_level;
-use super::Admin;
 use super::asked::{self, Asked, Refusal};
 use super::routes::Answering;
 use super::stream::{self, Source};
+use super::{Admin, Detail};
 
 /// How many lines are given if nobody says so, and at most.
 const USUAL: u64 = 100;
@@ -30,9 +30,22 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The levels, from few lines to many.
 pub(super) const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
-/// Places for those who follow.
-pub(super) fn places() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(MOST_FOLLOWERS))
+/// Places for those who follow: for the operator, and for others, who cannot take those.
+pub(super) struct Places {
+    operator: Arc<Semaphore>,
+    others: Arc<Semaphore>,
+}
+
+impl Places {
+    pub(super) fn new() -> Places {
+        let places = || Arc::new(Semaphore::new(MOST_FOLLOWERS));
+        Places { operator: places(), others: places() }
+    }
+
+    fn take(&self, is_operator: bool) -> Option<OwnedSemaphorePermit> {
+        let places = if is_operator { &self.operator } else { &self.others };
+        places.clone().try_acquire_owned().ok()
+    }
 }
 
 /// Which lines somebody wants.
@@ -101,7 +114,7 @@ pub(super) fn list(_: Admin, asked: Asked) -> Answering {
 
 pub(super) fn follow(admin: Admin, asked: Asked) -> Answering {
     Box::pin(async move {
-        let Ok(place) = admin.0.log_places.clone().try_acquire_owned() else {
+        let Some(place) = admin.0.log_places.take(asked.is_operator) else {
             return Err(Refusal::new(503, "too many follow the log: one of them has to end first"));
         };
         // Browsers say after which event they come back.
@@ -184,7 +197,9 @@ pub(super) fn set_level(_: Admin, mut asked: Asked) -> Answering {
         logging::set_filter(&level).map_err(|error| Refusal::bad(format!("level: {error}")))?;
         let mut said = levels();
         said["before"] = before.into();
-        Ok(asked::json(200, &said))
+        let mut response = asked::json(200, &said);
+        response.extensions_mut().insert(Detail(level));
+        Ok(response)
     })
 }
 

@@ -27,7 +27,6 @@ use tidegate::edge::http::Handler;
 use tidegate_gateway::Gateway;
 use tidegate_service::Identity;
 use tidegate_service::events::{Event, Operated, emit};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub(super) use self::access::Standing;
@@ -60,7 +59,7 @@ struct Inner {
     token: Token,
     events: EventFeed,
     /// Places for those who follow the log.
-    log_places: Arc<Semaphore>,
+    log_places: logs::Places,
     /// Fires when streams are to end.
     ending: CancellationToken,
 }
@@ -83,7 +82,7 @@ impl Admin {
             config,
             token: Token::new(),
             events: EventFeed::default(),
-            log_places: logs::places(),
+            log_places: logs::Places::new(),
             ending: CancellationToken::new(),
         }))
     }
@@ -121,8 +120,9 @@ impl Admin {
                         let told =
                             (!route.method.is_reading()).then(|| asked.request.uri().path().to_owned());
                         let answered = (route.run)(self, asked).await;
-                        if let (Some(path), Ok(_)) = (told, &answered) {
-                            tell(route, &path, standing, &identity);
+                        if let (Some(path), Ok(response)) = (told, &answered) {
+                            let detail = response.extensions().get::<Detail>();
+                            tell(route, &path, detail, standing, &identity);
                         }
                         answered
                     }
@@ -145,11 +145,16 @@ impl Admin {
     }
 }
 
+/// What was changed, beyond what the path says. An extension of the answer, which nobody else looks at.
+#[derive(Clone)]
+struct Detail(String);
+
 /// Says who has changed something.
-fn tell(route: &Route, path: &str, standing: Standing, identity: &Identity) {
+fn tell(route: &Route, path: &str, detail: Option<&Detail>, standing: Standing, identity: &Identity) {
     emit(&Event::Operated(Operated {
         operation: route.id,
         path,
+        detail: detail.map(|detail| detail.0.as_str()),
         way: standing.as_str(),
         principal: &identity.principal,
     }));

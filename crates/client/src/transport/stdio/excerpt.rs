@@ -1,6 +1,7 @@
 //! A short piece of what a program has printed, fit for a log line or an error message.
 
 use tidegate_protocol::text;
+use tidegate_service::secrets::mask;
 
 /// How many characters are shown.
 const MOST: usize = 200;
@@ -12,8 +13,9 @@ pub(super) fn excerpt(line: &[u8]) -> String {
 
 /// The same with at most so many characters.
 pub(super) fn excerpt_of(line: &[u8], most: usize) -> String {
-    // No character has more than four bytes.
-    let text = String::from_utf8_lossy(&line[..line.len().min(4 * (most + 1))]);
+    // Before anything of it is left out: half of a secret is not recognised.
+    let text = String::from_utf8_lossy(line);
+    let text = mask(&text);
     let text = text::lines(text.trim());
     let mut shown = text.chars().filter(|c| !c.is_control());
     let mut excerpt: String = shown.by_ref().take(most).collect();
@@ -33,5 +35,8 @@ mod tests {
         assert_eq!(excerpt("é".repeat(200).as_bytes()), "é".repeat(200));
         assert_eq!(excerpt("é".repeat(201).as_bytes()), "é".repeat(200) + "…");
         assert_eq!(excerpt("x".repeat(5000).as_bytes()).chars().count(), 201);
+        tidegate_service::secrets::register("sk-excerpt\u{1}-0001");
+        let line = format!("{}sk-excerpt\u{1}-0001", "x".repeat(190));
+        assert_eq!(excerpt(line.as_bytes()), "x".repeat(190) + "***");
     }
 }
