@@ -16,7 +16,7 @@ use crate::router::Router;
 /// How long a server may take to answer whether it is there.
 const PROBE_WITHIN: Duration = Duration::from_secs(5);
 /// And how long one that has to start first, whatever its `start_timeout` says: somebody waits for it.
-const START_WITHIN: Duration = Duration::from_secs(25);
+const START_WITHIN: Duration = Duration::from_secs(20);
 
 /// Why nothing was done to a server. Its `Display` is a sentence for whoever runs the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]

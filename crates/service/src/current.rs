@@ -21,7 +21,7 @@ use crate::correlation::CorrelationId;
 use crate::decision::Decision;
 use crate::events;
 use crate::journal::{Journal, What};
-use crate::secrets::hide_in_text;
+use crate::secrets::{first_of, hide_in_text};
 use crate::trace::TraceContext;
 
 static SPANS: AtomicBool = AtomicBool::new(true);
@@ -234,10 +234,13 @@ impl Current {
     }
 }
 
+/// How much of an address is looked at, in bytes. Less than that is shown.
+const LONGEST_ADDRESS: usize = 4096;
+
 /// A name as lines and records have it: an address without what gives access in it.
 pub(crate) fn shown_name<'a>(method: &Method, name: Cow<'a, str>) -> Cow<'a, str> {
     match method.name_param() {
-        Some("uri") => match hide_in_text(&name) {
+        Some("uri") => match hide_in_text(first_of(&name, LONGEST_ADDRESS)) {
             Cow::Borrowed(_) => name,
             Cow::Owned(hidden) => hidden.into(),
         },

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::{Deserialize, Serialize};
 
 pub use json::hide_in_json;
+pub(crate) use names::first_of;
 pub use names::hide_in_text;
 
 /// What stands where a secret was.

@@ -34,6 +34,10 @@ const HARMLESS: [&str; 3] = ["tokeniz", "secretar", "progresstoken"];
 /// Names that are longer or shorter are none.
 const LONGEST_NAME: usize = 64;
 const SHORTEST_NAME: usize = 3;
+/// How far a name is looked for before the end of a tag, and a login after the scheme of an address, in bytes: a text has many places to
+/// look at, and each must be quickly done with.
+const LONGEST_TAG: usize = 256;
+const LONGEST_LOGIN: usize = 1024;
 
 /// Whether what has this name is a secret.
 pub(super) fn is_secret(name: &str) -> bool {
@@ -155,6 +159,17 @@ fn after_bearer(line: &str) -> Option<usize> {
     (token.len() >= 6 && is_random).then_some(end)
 }
 
+/// At most so many bytes from the beginning of a text.
+pub(crate) fn first_of(text: &str, most: usize) -> &str {
+    &text[..(0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)]
+}
+
+/// The same from its end.
+fn last_of(text: &str, most: usize) -> &str {
+    let begin = text.len().saturating_sub(most);
+    &text[(begin..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())..]
+}
+
 /// Whether the first word of a text is a number.
 fn is_number(text: &str) -> bool {
     let word = text.split([' ', ',', ';']).next().unwrap_or_default();
@@ -172,7 +187,7 @@ fn value_at(line: &str, at: usize) -> Option<(usize, usize)> {
         b'=' => value_of(line, at),
         // <password>x</password>
         b'>' => {
-            let name = line[..at].rsplit_once('<')?.1.split_whitespace().next()?;
+            let name = last_of(&line[..at], LONGEST_TAG).rsplit_once('<')?.1.split_whitespace().next()?;
             let length = rest[1..].find('<').unwrap_or(rest.len() - 1);
             let is_named = (SHORTEST_NAME..=LONGEST_NAME).contains(&name.len()) && is_secret(name);
             (is_named && length > 0).then_some((at + 1, length))
@@ -184,18 +199,21 @@ fn value_at(line: &str, at: usize) -> Option<(usize, usize)> {
 /// The value of an option that is a word of its own: `--password x`, `-u user:x`.
 fn option(line: &str, at: usize) -> Option<(usize, usize)> {
     let begins = line[..at].chars().next_back().is_none_or(|c| c.is_whitespace() || "\"'`(".contains(c));
-    let word = line[at..].split(char::is_whitespace).next().filter(|_| begins)?;
+    let word = first_of(&line[at..], LONGEST_NAME + 1).split(char::is_whitespace).next().filter(|_| begins);
+    // Whoever wrote no blank wrote no option: its end is not looked for.
+    let word = word.filter(|word| word.len() <= LONGEST_NAME)?;
     let after = &line[at + word.len()..];
     let value = after.trim_start();
     let length = value.find(char::is_whitespace).unwrap_or(value.len());
     let is_login = matches!(word, "-u" | "--user") && value[..length].contains(':');
-    let is_named = word.len() <= LONGEST_NAME && !word.contains(['=', ':']) && is_secret(word);
+    let is_named = !word.contains(['=', ':']) && is_secret(word);
     let is_value = length > 0 && !value.starts_with('-');
     (is_value && (is_login || is_named)).then_some((line.len() - value.len(), length))
 }
 
 /// How much of an address says who logs in.
 fn login(address: &str) -> Option<usize> {
+    let address = first_of(address, LONGEST_LOGIN);
     let end = address.find(|c: char| c.is_whitespace() || "\"'<>".contains(c)).unwrap_or(address.len());
     let at = address[..end].rfind('@')?;
     let before = &address[..at];
@@ -219,6 +237,9 @@ fn value_of(line: &str, at: usize) -> Option<(usize, usize)> {
     let after = line[at + 1..].trim_start();
     let value = after.trim_start_matches(['"', '\'', '\\']);
     let quote = after[..after.len() - value.len()].chars().next_back();
+    if is_number(value) && is_count(name) {
+        return None;
+    }
     let plain = plain(name);
     // The scheme and the rest belong together.
     let is_whole = ["authorization", "cookie"].iter().any(|known| plain.contains(known));
@@ -230,10 +251,9 @@ fn value_of(line: &str, at: usize) -> Option<(usize, usize)> {
     let length = value.find(ends).unwrap_or(value.len());
     // What was escaped ends with the mark of it.
     let length = value[..length].trim_end_matches('\\').len();
-    let is_counted = is_number(&value[..length]) && is_count(name);
     // Then it stands below.
     let is_below = quote.is_none() && value.starts_with(['|', '>']);
-    (length > 0 && !is_counted && !is_below).then(|| (line.len() - value.len(), length))
+    (length > 0 && !is_below).then(|| (line.len() - value.len(), length))
 }
 
 #[cfg(test)]
@@ -288,6 +308,30 @@ mod tests {
             "a -> b",
         ] {
             assert_eq!(hide_in_text(plain), plain);
+        }
+    }
+
+    /// Each place is quickly done with, however many there are: else this takes minutes.
+    #[test]
+    fn large_texts() {
+        for piece in [
+            "'-",
+            "\"-a",
+            ">",
+            "<a>",
+            "://",
+            "://a@",
+            "tokens=1,",
+            "token=&",
+            "-a ",
+            "= ",
+            "\"",
+            ":\n",
+            "bearer ",
+            "\\:",
+        ] {
+            let text = piece.repeat((256 << 10) / piece.len());
+            assert!(hide_in_text(&text).len() <= 2 * text.len(), "{piece}");
         }
     }
 
